@@ -62,7 +62,7 @@ static struct made_picture a_jpeg(unsigned channels, bool progressive)
                      pixels);
 }
 
-static void assert_near(const uint8_t *found, const uint8_t *want, size_t n, int most)
+static void assert_bytes_near(const uint8_t *found, const uint8_t *want, size_t n, int most)
 {
     for (size_t i = 0; i < n; i++)
         if (abs(found[i] - want[i]) > most)
@@ -224,7 +224,7 @@ UNIT_TEST(test_picture__jpeg_of_that_size__near_what_was_stored)
         AUTO_FREE uint8_t *bytes = made.bytes;
 
         assert_int_equal(decode(bytes, made.len, HEIGHT, WIDTH, ret, NULL), 0);
-        assert_near(ret, want, sizeof(want), 3);
+        assert_bytes_near(ret, want, sizeof(want), 3);
     }
 }
 
@@ -259,7 +259,7 @@ UNIT_TEST(test_picture__cmyk_jpeg__light_that_remains)
                      pixels);
     assert_int_equal(decode(made.bytes, made.len, 8, 8, ret, NULL), 0);
     free(made.bytes);
-    assert_near(ret, (uint8_t[]){128, 64, 0}, 3, 2);
+    assert_bytes_near(ret, (uint8_t[]){128, 64, 0}, 3, 2);
 }
 
 /* Every end before the real one; also of those whose pixels are all there. */
@@ -481,7 +481,7 @@ UNIT_TEST(test_picture__orientation_and_cut__as_if_turned_first)
         made = make_png(&plain, turned);
         assert_int_equal(decode(made.bytes, made.len, 5, 10, want, NULL), 0);
         free(made.bytes);
-        assert_near(found, want, sizeof(want), 1); /* axes are rounded in another order */
+        assert_bytes_near(found, want, sizeof(want), 1); /* axes are rounded in another order */
     }
 }
 
@@ -503,7 +503,7 @@ UNIT_TEST(test_picture__jpeg_with_exif__turned)
     free(made.bytes);
     for (uint32_t y = 0; y < WIDTH; y++)
         for (uint32_t x = 0; x < HEIGHT; x++)
-            assert_near(ret + ((size_t)y * HEIGHT + x) * 3, rgb + stored_place(6, y, x), 3, 3);
+            assert_bytes_near(ret + ((size_t)y * HEIGHT + x) * 3, rgb + stored_place(6, y, x), 3, 3);
 }
 
 /* A JPEG that is made smaller while it is decoded has the same places. */
@@ -532,7 +532,7 @@ UNIT_TEST(test_picture__large_jpeg__same_places)
     assert_int_equal(decode(png.bytes, png.len, 12, 16, want, NULL), 0);
     free(jpeg.bytes);
     free(png.bytes);
-    assert_near(found, want, sizeof(want), 3);
+    assert_bytes_near(found, want, sizeof(want), 3);
 }
 
 UNIT_TEST(test_picture__jpeg_of_many_scans__ebadmsg)
