@@ -79,11 +79,6 @@ static const struct dataset_ops ds_ops = {.extents = records_extents, .locate = 
 
 static const struct index keys = {.rows = RECORDS, .key_most = 7};
 
-static void memo_scope_free(struct memo **memo)
-{
-    memo_free(*memo);
-}
-
 /* The contents: int16[n][2], float32[2][3], bytes, text. */
 static struct record_content contents[N_COLUMNS];
 
@@ -220,7 +215,6 @@ UNIT_TEST(test_records_pads_axes__forms_follow_from_the_batch)
     static const uint64_t rows[RECORDS] = {2, 3, 0, 1, UINT64_C(1) << 40};
     static const uint64_t columns[RECORDS] = {4, 4, 9, UINT64_C(1) << 40, 5};
     AUTO_DATASET struct dataset *ds = NULL;
-    AUTO(memo_scope_free) struct memo *memo = NULL;
 
     memcpy(world.length[ARRAY], rows, sizeof(rows));
     memcpy(world.length[BOX], columns, sizeof(columns));
@@ -230,9 +224,7 @@ UNIT_TEST(test_records_pads_axes__forms_follow_from_the_batch)
                                               .dtype = DTYPE_I2,
                                               .ndim = 2,
                                               .dim = {DIM_VARIES, DIM_VARIES}};
-    assert_int_equal(memo_new(1 << 16, &memo), 0);
     assert_int_equal(dataset_new(NULL, &ds_ops, malloc(1), 5, 1, &ds), 0);
-    ds->memo = memo;
     records_add_arrays(ds, &contents[ARRAY], "points", 0);
     ds->keys = &keys;
     assert_int_equal(records_finish(ds, ds->keys->rows), 0);
@@ -338,6 +330,11 @@ UNIT_TEST(test_records_check__remote_gone__ends_and_reports_none)
     assert_int_equal(records_check(ds, note, &reports, &d), -EREMOTEIO);
     assert_diag_has(&d, "record 2");
     assert_int_equal(reports.n, 0);
+}
+
+static void memo_scope_free(struct memo **memo)
+{
+    memo_free(*memo);
 }
 
 /* Contents that are costly to make: what they were asked for. */
