@@ -503,7 +503,8 @@ UNIT_TEST(test_picture__jpeg_with_exif__turned)
     free(made.bytes);
     for (uint32_t y = 0; y < WIDTH; y++)
         for (uint32_t x = 0; x < HEIGHT; x++)
-            assert_bytes_near(ret + ((size_t)y * HEIGHT + x) * 3, rgb + stored_place(6, y, x), 3, 3);
+            assert_bytes_near(ret + ((size_t)y * HEIGHT + x) * 3, rgb + stored_place(6, y, x), 3,
+                              3);
 }
 
 /* A JPEG that is made smaller while it is decoded has the same places. */
