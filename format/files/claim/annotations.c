@@ -336,17 +336,22 @@ static const struct box_format *boxes_find(struct set *set, unsigned role, const
     return found;
 }
 
-/* One format is read: it is said if other files have boxes also. */
-static void boxes_choose(struct set *set, unsigned role, const char *ext)
+/* Name files of boxes in a list for people. ext: their extension, if the role is 0. */
+static void boxes_add_name(struct text *t, const struct set *set, unsigned role, const char *ext,
+                           const struct box_format *format)
+{
+    text_add(t, "%s%s%s files (%s)", t->len ? ", " : "", role ? "" : ".",
+             role ? set->claim->role_name[role - 1] : ext, format->name);
+}
+
+/* The first files are read. others: those that have boxes also. */
+static void boxes_choose(struct set *set, unsigned role, const char *ext, struct text *others)
 {
     struct files_claim *claim = set->claim;
     const struct box_format *found = boxes_find(set, role, ext);
 
     if (found && claim->boxes)
-        text_add(&set->notes,
-                 "boxes are those of .%s files (%s); files of %s are fields only; an epochfs.json "
-                 "can say which are meant\n",
-                 claim->boxes->extension, claim->boxes->name, found->name);
+        boxes_add_name(others, set, role, ext + 1, found);
     if (!found || claim->boxes)
         return;
     claim->boxes = found;
@@ -355,19 +360,42 @@ static void boxes_choose(struct set *set, unsigned role, const char *ext)
 }
 
 /* Files next to pictures, or in a folder of labels. */
-static void boxes_search(struct set *set)
+static void boxes_search(struct set *set, struct text *others)
 {
     static const char *const ends[] = {".xml", ".txt"};
     const struct files_claim *claim = set->claim;
 
     for (size_t i = 0; i < ARRAY_LEN(ends) && set->has_companions; i++)
-        boxes_choose(set, 0, ends[i]);
-    for (unsigned role = 1; role <= claim->n_roles; role++) {
-        const char *ext = strrchr(claim->role_name[role - 1], '.');
+        boxes_choose(set, 0, ends[i], others);
+    for (size_t i = 0; i < 2 * claim->n_roles; i++) { /* labels come before predictions */
+        const unsigned role = (unsigned)(i % claim->n_roles) + 1;
+        const char *name = claim->role_name[role - 1], *ext = strrchr(name, '.');
 
-        if (set->is_text[role - 1] && ext)
-            boxes_choose(set, role, ext);
+        if (set->is_text[role - 1] && ext &&
+            words_have_target(name, (size_t)(ext - name)) == (i < claim->n_roles))
+            boxes_choose(set, role, ext, others);
     }
+}
+
+/* Say which boxes are those of a set, if several files have some: n_read of its views have those
+ * of the chosen files, the others have those of COCO. */
+static void boxes_note(struct set *set, size_t n_read, const char *others)
+{
+    const struct files_claim *claim = set->claim;
+    const bool have_coco = n_read < claim->n_views;
+    AUTO_TEXT struct text chosen = {0};
+
+    boxes_add_name(&chosen, set, claim->boxes_role, claim->boxes_ext, claim->boxes);
+    if (have_coco && n_read)
+        text_add(&set->notes, "boxes are those of COCO, and of %s where COCO has none",
+                 chosen.data);
+    else
+        text_add(&set->notes, "boxes are those of %s", have_coco ? "COCO" : chosen.data);
+    if (have_coco && !n_read)
+        text_add(&set->notes, "; %s%s%s are fields only", chosen.data, *others ? ", " : "", others);
+    else if (*others)
+        text_add(&set->notes, "; %s are fields only", others);
+    text_add(&set->notes, "%s\n", have_coco ? "" : "; an epochfs.json can say which are meant");
 }
 
 /* ---- names of YOLO's classes ---- */
@@ -486,6 +514,7 @@ static void set_keep_named(struct set *set)
 void annotating_finish_set(struct annotating *a, struct set *set)
 {
     struct files_claim *claim = set->claim;
+    AUTO_TEXT struct text others = {0};
     size_t n_read = 0;
 
     if (!set_has_pictures(set) || set->refused)
@@ -498,14 +527,12 @@ void annotating_finish_set(struct annotating *a, struct set *set)
         set_keep_named(set);
     }
     if (!set->dataset && claim->media == FILES_PICTURES) /* otherwise they are known */
-        boxes_search(set);
+        boxes_search(set, &others);
     for (size_t i = 0; i < claim->n_views; i++)
         n_read += view_reads_boxes(claim, &claim->view[i]);
-    if (claim->boxes && n_read < claim->n_views) {
-        text_add(&set->notes, "boxes are those of COCO%s; files of %s are fields only\n",
-                 n_read ? ", where it has boxes" : "", claim->boxes->name);
-        claim->boxes = n_read ? claim->boxes : NULL;
-    }
+    if (claim->boxes && (n_read < claim->n_views || others.len))
+        boxes_note(set, n_read, others.data ? others.data : "");
+    claim->boxes = n_read ? claim->boxes : NULL;
     if (claim->boxes && n_read == claim->n_views) /* otherwise boxes.c says it */
         json_add_text(&set->about, "", "box_format", claim->boxes->layout);
     if (!set->dataset && claim->boxes && !claim->boxes->names_classes)

@@ -71,8 +71,8 @@ static bool partners_note_bare(const struct search *s, uint32_t input, struct se
 {
     for (uint32_t i = s->info[input].bare; i; i = s->info[i].bare)
         text_add(&set->notes,
-                 "%s is ignored: its files belong to pictures, but names do not say what they "
-                 "are; an epochfs.json can make them fields\n",
+                 "%s is ignored: its files belong to pictures, but epochfs knows no field for "
+                 "them; an epochfs.json can name one\n",
                  claim_path(s, i));
     return s->info[input].bare;
 }

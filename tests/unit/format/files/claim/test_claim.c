@@ -744,24 +744,35 @@ UNIT_TEST(test_claim__boxes_of_coco__no_others)
     more[0][1] = BOXES;
     check_notes("images/1.jpg labels/1.txt counts.csv", "counts.csv", "image,boxes\n1.jpg,5\n",
                 ":all flat 1(jpg,txt)\ntxt\nboxes of yolo\n");
-    check_notes(
-        "images/1.jpg labels/1.txt annotations/a.json", "a.json", COCO("1.jpg", BOX),
-        ":all flat 1(jpg,txt)\ntxt\nboxes are those of COCO; files of yolo are fields only\n");
+    check_notes("images/1.jpg labels/1.txt annotations/a.json", "a.json", COCO("1.jpg", BOX),
+                ":all flat 1(jpg,txt)\ntxt\nboxes are those of COCO; labels.txt files (yolo) are "
+                "fields only\n");
     more[1][0] = "captions_train.json";
     more[1][1] = COCO("2.jpg", "\"caption\": \"x\"");
     check_notes("images/1.jpg images/2.jpg labels/1.txt annotations/captions_train.json "
                 "annotations/instances_val.json",
                 "instances_val.json", COCO("1.jpg", BOX),
                 ":all flat 2(jpg)\ntxt\nboxes of yolo\n"
-                "boxes are those of COCO, where it has boxes; files of yolo are fields only\n");
+                "boxes are those of COCO, and of labels.txt files (yolo) where COCO has none\n");
     more[1][0] = "1.xml";
     more[1][1] =
         "<annotation><object><name>c</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax>"
         "<ymax>2</ymax></bndbox></object></annotation>";
     check_notes("images/1.jpg labels/1.txt annotations/1.xml", "-", "",
                 ":all flat 1(jpg,txt,xml)\ntxt\nxml\nboxes of yolo\n"
-                "boxes are those of .txt files (yolo); files of voc are fields only; an "
-                "epochfs.json can say which are meant\n");
+                "boxes are those of labels.txt files (yolo); annotations.xml files (voc) are "
+                "fields only; an epochfs.json can say which are meant\n");
+    more[2][0] = "a.json";
+    more[2][1] = COCO("1.jpg", BOX);
+    check_notes("images/1.jpg labels/1.txt annotations/1.xml a.json", "-", "",
+                ":all flat 1(jpg,txt,xml)\ntxt\nxml\nboxes are those of COCO; labels.txt files "
+                "(yolo), annotations.xml files (voc) are fields only\n");
+    memset(more[1], 0, sizeof(more[1]));
+    memset(more[2], 0, sizeof(more[2]));
+    check_notes("images/1.jpg labels/1.txt predictions/1.txt", "-", "",
+                ":all flat 1(jpg,txt,txt)\npredictions.txt\nlabels.txt\nboxes of yolo\n"
+                "boxes are those of labels.txt files (yolo); predictions.txt files (yolo) are "
+                "fields only; an epochfs.json can say which are meant\n");
     memset(more, 0, sizeof(more));
 }
 
@@ -802,8 +813,8 @@ UNIT_TEST(test_claim__paths_of_lists__no_other_folders)
     " first. All are samples; an epochfs.json can make them fields\n"
 
 #define UNNAMED(folder)                                                                            \
-    folder " is ignored: its files belong to pictures, but names do not say what they are; an "    \
-           "epochfs.json can make them fields\n"
+    folder " is ignored: its files belong to pictures, but epochfs knows no field for them; an "   \
+           "epochfs.json can name one\n"
 
 UNIT_TEST(test_claim__notes__what_is_not_read)
 {
