@@ -270,8 +270,10 @@ static void files_note(const void *p, struct text *t)
     const struct column_table *exts = &file->exts;
 
     if (*source->claim->aside)
-        text_add(t, "ignored: %s; an epochfs.json can use them (epochfs info --layout)\n",
-                 source->claim->aside);
+        text_add(t, "ignored: %s%s\n", source->claim->aside,
+                 strstr(source->claim->rule, "epochfs.json")
+                     ? ""
+                     : "; an epochfs.json can use them (epochfs info --layout)");
     if (source->n_unread)
         text_add(t, "%zu ignored, because %s be read: %s\n", source->n_unread,
                  source->n_unread > 1 ? "they cannot" : "it cannot", source->unread);

@@ -215,10 +215,11 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
            !extension_has(&extensions.count[end], catalog->item[typical].name))
         typical++;
     return diag_set(
-        d, -ENODATA,
-        "%s: nothing usable among %zu files (%s); for example, %s. An epochfs.json can say "
-        "which files are samples (epochfs info --layout)",
-        root, list->n, shown.data ? shown.data : "", catalog->item[typical].error);
+        d, -ENODATA, "%s: nothing usable among %zu files (%s); for example, %s%s", root, list->n,
+        shown.data ? shown.data : "", catalog->item[typical].error,
+        strstr(catalog->item[typical].error, "epochfs.json")
+            ? ""
+            : ". An epochfs.json can say which files are samples (epochfs info --layout)");
 }
 
 static int make_opener(const struct source *source, const struct options *options,

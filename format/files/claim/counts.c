@@ -151,23 +151,31 @@ void claim_note_unmet(struct search *s, uint32_t folder, bool project)
 {
     const struct folder_info *f = &s->info[folder];
     const char *path = claim_path(s, folder);
+    uint32_t built = folder; /* the folder of the project */
+    AUTO_TEXT struct text t = {0};
+
+    while (project && !s->info[built].project && s->info[built].above != NO_FOLDER)
+        built = s->info[built].above;
     const struct {
         bool is;
+        uint32_t folder;
         enum name_meaning meaning;
         const char *what;
     } files[] = {
-        {f->kaldi, NAME_KALDI, "is a table of Kaldi, which may name them"},
-        {f->foreign, NAME_FOREIGN, "next to them is of another format"},
-        {f->project, NAME_PROJECT, "says that a program is built there"},
+        {f->kaldi, folder, NAME_KALDI, "is a table of Kaldi, which may name them"},
+        {f->foreign, folder, NAME_FOREIGN, "next to them is of another format"},
+        {s->info[built].project, built, NAME_PROJECT, "says that a program is built there"},
     };
-    AUTO_TEXT struct text t = {0};
 
     if (s->claims->unmet)
         return;
     for (unsigned i = 0; i < ARRAY_LEN(files) && !t.len; i++)
-        if (files[i].is)
-            text_add(&t, "%s%s%s %s", path, *path ? "/" : "",
-                     counts_find_name(s, folder, files[i].meaning), files[i].what);
+        if (files[i].is) {
+            const char *in = claim_path(s, files[i].folder);
+
+            text_add(&t, "%s%s%s %s", in, *in ? "/" : "",
+                     counts_find_name(s, files[i].folder, files[i].meaning), files[i].what);
+        }
     if (!t.len && s->manifests_only)
         text_add(&t, "only %llu of the %llu files are pictures or belong to them",
                  (unsigned long long)s->info[0].all[COUNT_USED],

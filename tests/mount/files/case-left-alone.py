@@ -22,7 +22,20 @@ for name in ("README.md", "Makefile", "src/a.c", "src/b.c", "docs/spec/index-for
 for i in range(9):
     write(f"project/docs/images/{i}.png", PNG)
     write(f"project/assets/icons{i % 2}/{i}.png", PNG)
-contains(run("info", f"{SOURCE}/project", code=2), "nothing usable among 23 files (18 .png, 2 .md, 2 .c, 1 without an extension)")
+found = run("info", f"{SOURCE}/project", code=2)
+contains(found, "nothing usable among 23 files (18 .png, 2 .md, 2 .c, 1 without an extension)",
+         "these are not, because Makefile says that a program is built there.")
+equal(found.count("epochfs.json"), 1, "hints at a recipe")
+
+# The same is the reason for what a recipe leaves below it.
+for name in ("left/q/1.png", "left/p/data/cat/1.png", "left/p/data/dog/1.png"):
+    write(name, PNG)
+write("left/Makefile", b"all:\n")
+write("left/epochfs.json", b'{"datasets": {"all": {"pictures": "q/*.png"}}, "leave": "p/**"}')
+found = run("info", f"{SOURCE}/left")
+contains(found, "ignored: 1 without an extension (Makefile)\n",
+         "p/data/cat/1.png: is a PNG picture, which epochfs does not read by itself. A folder of pictures is a dataset, "
+         "and class folders are; these are not, because Makefile says that a program is built there.")
 
 # Datasets in a project are shown with all that is no dataset: the first files, and how many there are of which kind.
 for i in range(14):
