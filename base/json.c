@@ -87,6 +87,9 @@ static int json_read_value(const char *text, size_t len, const char *what, size_
         *ret = value;
         return 0;
     }
+    if (strstr(what, ", line ")) /* the text is that line */
+        return diag_set(d, -EBADMSG, "%s: no JSON at column %d: %s", what, error.column,
+                        error.text);
     return diag_set(d, -EBADMSG, "%s: no JSON at line %d, column %d: %s", what, error.line,
                     error.column, error.text);
 }

@@ -23,8 +23,9 @@ static inline size_t json_budget(size_t len)
 }
 
 /* The value that the text is, in *ret (the caller's: json_free()); the text needs no NUL. what
- * names the text in messages: "train.manifest, line 3". -EBADMSG: no JSON, with line and column;
- * -EFBIG: its values take more than budget bytes; -ENOMEM. */
+ * names the text in messages: "train.manifest, line 3". -EBADMSG: no JSON, with line and column, or
+ * with the column alone if `what` names the line; -EFBIG: its values take more than budget bytes;
+ * -ENOMEM. */
 int json_read(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
               struct diag *d);
 

@@ -112,7 +112,7 @@ contains(run("info", "--check", f"{SOURCE}/missing", code=2), ": set/metadata.js
          "expected a path below")
 
 # Tables that are wrong.
-refused("json", "metadata.jsonl", b'{"file_name": "0.jpg"}\n{"file_name": \n', "set/metadata.jsonl, line 2", "no JSON")
+refused("json", "metadata.jsonl", b'{"file_name": "0.jpg"}\n{"file_name": \n', "set/metadata.jsonl, line 2: no JSON at column ")
 refused("list", "metadata.jsonl", b'[1]\n', "metadata.jsonl, line 1", "expected a JSON object")
 refused("long", "metadata.jsonl", b'{"file_name": "' + b"x" * (1 << 20) + b'"}\n', "line 1: expected at most 1048576 bytes")
 refused("names", "metadata.jsonl", b'{"name": "0.jpg"}\n', "set/metadata.jsonl: expected a column file_name")
