@@ -336,6 +336,8 @@ static int table_make(struct table *t, struct picture_table **ret)
     t->column[t->key].found.picture = NULL;
     made->label = SIZE_MAX;
     made->separator = t->separator;
+    made->is_unsure = t->has_header && !t->said && !table_is_named(&t->column[t->key]) &&
+                      !table_is_formed(&t->column[t->key]);
     made->key = table_option_name(t, t->key);
     made->column = calloc(t->cells.n + 1, sizeof(*made->column));
     if (!made->key || !made->column)

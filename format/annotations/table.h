@@ -55,8 +55,9 @@ struct picture_table {
     /* As recipes name them, so that they find the same again: */
     char separator;
     char *key;
-    char *rival;   /* a column that names other pictures in these rows; NULL: none does */
-    char **column; /* [n_names] of the first of `columns` */
+    bool is_unsure; /* the key has no name, next to others, and is of bare numbers or words */
+    char *rival;    /* a column that names other pictures in these rows; NULL: none does */
+    char **column;  /* [n_names] of the first of `columns` */
     size_t n_names;
 };
 

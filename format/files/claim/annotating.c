@@ -155,6 +155,11 @@ void annotating_add_table(struct annotating *a, size_t set, size_t view, size_t 
                  "%s: '%s' says which pictures its rows are, but '%s' names others; an "
                  "epochfs.json can say more\n",
                  name, table->key, table->rival);
+    else if (table->is_unsure)
+        text_add(&a->s->set[set].notes,
+                 "%s: its column without a name says which pictures its rows are; an epochfs.json "
+                 "can say more\n",
+                 name);
     if (value_columns_pick(&table->columns, row, v->n, &picked) < 0)
         a->s->failed = true;
     if (annotating_has_label(a, set) && !a->s->failed)

@@ -887,6 +887,11 @@ UNIT_TEST(test_claim__notes__what_is_not_read)
     check_notes("x/1.jpg x/2.jpg x/3.jpg train.csv", "train.csv", "id\n1.jpg\n2.jpg\n4.jpg\n",
                 ":all flat 1(jpg) 2(jpg) 3(jpg)\ntrain.csv is ignored: it names 2 of 3 pictures, "
                 "and 1 of its rows name none; an epochfs.json can say more\n");
+    check_notes("x/1.jpg x/2.jpg x/3.jpg t.csv", "t.csv", ",age,sex\n3,40,1\n1,50,0\n2,60,0\n",
+                ":all flat 1(jpg) 2(jpg) 3(jpg)\nt.csv: its column without a name says which "
+                "pictures its rows are; an epochfs.json can say more\n");
+    check_notes("x/1.jpg x/2.jpg x/3.jpg t.csv", "t.csv", ",age\n3.jpg,40\n1.jpg,50\n2.jpg,60\n",
+                ":all flat 1(jpg) 2(jpg) 3(jpg)\n");
     check_notes("x/images/1.jpg x/labels/1.txt classes.txt", "1.txt", BOXES,
                 ":x flat 1(jpg,txt)\ntxt\nboxes of yolo\n");
     check_notes(
