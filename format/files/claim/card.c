@@ -26,7 +26,7 @@
 
 #define CARD          "README.md"
 #define CARD_PATTERNS 4096       /* and configs, at most */
-#define CARD_TESTS    (1u << 28) /* of files that are named one by one, at most */
+#define CARD_TESTS    (1u << 27) /* of a path with a file, at most */
 #define CARD_NOTES    4096       /* bytes, or a few more */
 
 /* Which datasets name a file. */
@@ -71,6 +71,14 @@ static bool card_counts(struct card *card)
     if (++card->n_patterns > CARD_PATTERNS)
         card_refuse(card, NULL, "expected at most 4096 configs and paths, got more");
     return !card->is_refused;
+}
+
+/* Count paths that are compared with files, one by one. */
+static void card_count_tests(struct card *card, size_t n)
+{
+    card->n_tests += n;
+    if (card->n_tests > CARD_TESTS)
+        card_refuse(card, NULL, "expected paths below fewer files, or fewer paths");
 }
 
 /* Is it one name of a folder? */
@@ -137,9 +145,7 @@ static void card_add_file(struct card *card, char ***ret, size_t *n, const char 
 /* Add files to a list, one by one. Takes over their paths. */
 static void card_append_files(struct card *card, char **path, size_t n, json_t *ret)
 {
-    card->n_tests += n * card->s->m->n;
-    if (card->n_tests > CARD_TESTS)
-        card_refuse(card, NULL, "expected fewer files that are named one by one");
+    card_count_tests(card, n * card->s->m->n);
     if (n)
         qsort(path, n, sizeof(*path), texts_compare);
     for (size_t i = 0; i < n; i++) {
@@ -153,16 +159,13 @@ static void card_append_files(struct card *card, char **path, size_t n, json_t *
 static void card_name_files(struct card *card, const char *pattern, json_t *ret)
 {
     const struct search *s = card->s;
-    size_t len = strcspn(pattern, "*?["), n = 0, end;
     AUTO_FREE char **file = NULL;
     bool has_sets = strpbrk(pattern, "?["), any = false;
-    uint32_t folder;
+    size_t n = 0, i, end;
 
-    while (len && pattern[len] != '/')
-        len--;
-    folder = folder_of_path(s, pattern, len);
-    end = folder == NO_FOLDER ? 0 : folder_end(s, folder);
-    for (size_t i = end ? s->info[folder].first : 0; i < end; i++) {
+    recipe_pattern_range(s, 0, pattern, "*?[", &i, &end);
+    card_count_tests(card, end - i);
+    for (; i < end && !card->is_refused; i++) {
         char path[PATH_MAX];
         int r;
 
@@ -171,12 +174,10 @@ static void card_name_files(struct card *card, const char *pattern, json_t *ret)
         r = pattern_match_sets(pattern, path);
         if (r < 0)
             card_refuse(card, pattern, "it can be read in too many ways");
-        if (card->is_refused)
-            break;
-        if (r && has_sets && !(card->named[i] & NAMED_NOW))
+        if (r > 0 && has_sets && !(card->named[i] & NAMED_NOW))
             card_add_file(card, &file, &n, path);
-        card->named[i] |= r ? NAMED_NOW : 0;
-        any = any || r;
+        card->named[i] |= r > 0 ? NAMED_NOW : 0;
+        any = any || r > 0;
     }
     card->finds = card->finds || any;
     card_append_files(card, file, n, ret);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "format/files/claim/recipe_parts.h"
 
@@ -60,17 +61,31 @@ static int recipe_match_file(struct recipe_making *t, const json_t *pictures, si
     return recipe_add_hit(t, recipe_pattern(pictures, i), (uint32_t)i, file, &words);
 }
 
-/* The bytes of a pattern that are folders without words and stars. */
-static size_t recipe_plain_folders(const char *pattern)
+void recipe_pattern_range(const struct search *s, uint32_t above, const char *pattern,
+                          const char *special, size_t *ret_first, size_t *ret_end)
 {
-    size_t n = strcspn(pattern, "{*");
+    const size_t plain = strcspn(pattern, special);
+    size_t n = plain, last;
+    const char *name;
+    uint32_t folder;
 
     while (n && pattern[n] != '/')
         n--;
-    return n;
+    name = pattern + n + (pattern[n] == '/');
+    folder = folder_below(s, above, pattern, n);
+    *ret_first = folder == NO_FOLDER ? 0 : s->info[folder].first;
+    *ret_end = folder == NO_FOLDER ? 0 : folder_end(s, folder);
+    if (folder == NO_FOLDER || strchr(name, '/') || strstr(name, "**"))
+        return;
+    n = (size_t)(pattern + plain - name);
+    last = s->info[folder].last;
+    *ret_first +=
+        SEARCH(last - *ret_first, i, strncmp(members_name(s->m, *ret_first + i), name, n) < 0);
+    *ret_end = *ret_first + SEARCH(last - *ret_first, i,
+                                   strncmp(members_name(s->m, *ret_first + i), name, n) == 0);
 }
 
-/* The files that patterns may have: those of the folders that they begin with. */
+/* The files that patterns may have. */
 static void recipe_range(const struct recipe_making *t, const json_t *pictures, size_t *first,
                          size_t *end)
 {
@@ -79,13 +94,11 @@ static void recipe_range(const struct recipe_making *t, const json_t *pictures, 
     *first = t->s->m->n;
     *end = 0;
     for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
-        uint32_t folder =
-            folder_below(t->s, t->recipe->folder, pattern, recipe_plain_folders(pattern));
+        size_t from, to;
 
-        if (folder == NO_FOLDER)
-            continue;
-        *first = min_u64(*first, t->s->info[folder].first);
-        *end = max_u64(*end, folder_end(t->s, folder));
+        recipe_pattern_range(t->s, t->recipe->folder, pattern, "{*", &from, &to);
+        *first = from < to ? min_u64(*first, from) : *first;
+        *end = from < to ? max_u64(*end, to) : *end;
     }
 }
 

@@ -41,6 +41,11 @@ struct recipe_making {
 /* -EBADMSG, with the pattern and its line. */
 int recipe_refuse_pattern(const struct recipe_making *t, const char *pattern, const char *what);
 
+/* The files that a pattern below a folder may name: those of the folders that it begins with, and
+ * of their names where no folder follows. special: the bytes that are none of a name. */
+void recipe_pattern_range(const struct search *s, uint32_t above, const char *pattern,
+                          const char *special, size_t *ret_first, size_t *ret_end);
+
 /* Find the files that the patterns of its pictures, or files, name. 0, -EBADMSG or -ENOMEM. */
 int recipe_find_files(struct recipe_making *t);
 
