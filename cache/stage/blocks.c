@@ -510,13 +510,12 @@ bool file_count(struct file *file)
 
 /* Until they have come, or the others' claims have ended, or the others have given no sign of life
  * for too long. */
-bool file_leave_to_others_locked(struct file *file, uint64_t first, uint64_t end)
+void file_leave_to_others_locked(struct file *file, uint64_t first, uint64_t end)
 {
     struct block_store *store = file->store;
-    bool begins = !store->elsewhere; /* else the others are watched already */
 
     lock_assert_held(&file->stage->lock);
-    if (begins) {
+    if (!store->elsewhere) { /* else the others are watched already */
         store->elsewhere_since = stage_now(file->stage);
         store->steals = false;
     }
@@ -528,7 +527,6 @@ bool file_leave_to_others_locked(struct file *file, uint64_t first, uint64_t end
         TAILQ_INSERT_HEAD(&file->stage->open_files->elsewhere, store, elsewhere_link);
     }
     stage_kick_locked(file->stage); /* the thread watches for these blocks */
-    return begins;
 }
 
 static uint64_t next_elsewhere(const struct file *file, uint64_t from)

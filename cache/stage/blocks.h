@@ -5,7 +5,7 @@
  * UNKNOWN   -> HERE, ABSENT  file_looked_at()      its checksum on disk is right, or not
  * ABSENT    -> HERE          file_looked_at()      another process has fetched it
  * UNKNOWN, ABSENT, ELSEWHERE -> COMING  run_make_locked(), take_along_locked()  a run of ours
- *                                                  fetches it; watch_all_claims()  for a moment
+ *                                                  fetches it
  * COMING    -> HERE          publish_blocks()      wakes waits
  * COMING    -> UNKNOWN       publish_blocks()      blocks were dropped meanwhile; wakes waits
  * COMING    -> ABSENT        publish_blocks()      it could not be written to disk; wakes waits
@@ -142,9 +142,8 @@ void file_looked_at(struct file *file, uint64_t block, bool here, uint64_t drops
  * lock held. */
 uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others);
 
-/* Other processes fetch the coming blocks [first, end). Returns whether a watch of them begins: of
- * blocks that are ELSEWHERE. */
-bool file_leave_to_others_locked(struct file *file, uint64_t first, uint64_t end);
+/* Other processes fetch the coming blocks [first, end). */
+void file_leave_to_others_locked(struct file *file, uint64_t first, uint64_t end);
 
 /* Look at the blocks that other processes fetch. Returns when to look again. */
 int64_t look_at_others(struct stage *stage, int64_t now);

@@ -25,42 +25,23 @@
 
 /* ---- claims: no two processes fetch a block at the same time ---- */
 
-/* A watch of what others fetch begins: all that they have claimed is in it. If their process is
- * stopped, it is waited for once, and not again for each claim that a reader meets. */
-static void watch_all_claims(struct file *file)
-{
-    for (uint64_t b = 0; b < file->blocks && !file->stage->ending; b++) {
-        b += staged_unclaimed(file_staged(file), b, file->blocks - b);
-        LOCK_SCOPE(&file->stage->lock);
-
-        if (b < file->blocks &&
-            (file_state(file, b) == BLOCK_UNKNOWN || file_state(file, b) == BLOCK_ABSENT)) {
-            file_set_locked(file, b, BLOCK_COMING);
-            file_leave_to_others_locked(file, b, b + 1);
-        }
-    }
-}
-
 /* Claim the blocks of a run that is about to start, up to the first that another process has
  * claimed: that process fetches the others. False: no block is left. */
 static bool run_claim(struct run *run)
 {
     struct file *file = run->file;
     uint64_t first = run->blocks.first, end = run->blocks.end, claimed;
-    bool watch_begins = false;
 
     if (run->claimed || run->steals)
         return true;
     claimed = first + staged_claim(file_staged(file), first, end - first);
-    lock_take(&file->stage->lock);
+    LOCK_SCOPE(&file->stage->lock);
+
     run->claimed = claimed;
     if (claimed < end) {
-        watch_begins = file_leave_to_others_locked(file, claimed, end);
+        file_leave_to_others_locked(file, claimed, end);
         ranges_move(&file->runs->runs, &run->blocks, first, claimed);
     }
-    lock_drop(&file->stage->lock);
-    if (watch_begins)
-        watch_all_claims(file);
     return claimed > first;
 }
 

@@ -1648,39 +1648,6 @@ static void expect_not_yet(struct stage_fixture *f, int ms)
         fail_msg("stage_wait: %d %s", r, d.text);
 }
 
-/* A process that is stopped keeps claims all over the file: it is waited for once. */
-UNIT_TEST_WITH(test_claims__of_a_stopped_process__one_wait, temp_setup, temp_teardown)
-{
-    struct stage_options options = stage_fixture_options();
-    struct read_context rc;
-    struct test_clock clock;
-    struct stage_fixture f;
-    uint8_t byte = 0;
-    int fd;
-
-    test_clock_init(&clock);
-    options.clock = &clock.clock;
-    options.retry_limit_s = 1000;
-    open_fixture(&f, *state, &options, NULL, NULL);
-    fd = open_staged(*state);
-    for (unsigned i = 0; i < 5; i++)
-        claim(fd, 50 * i);
-    read_context_init(&rc, true);
-    assert_int_equal(blob_pread(&rc, f.blob, &byte, 1, 0), -EAGAIN); /* the watch has begun */
-    test_clock_run(&clock, TEST_S);
-    stage_fixture_read(&f, 0, 10);
-    test_clock_stand(&clock);
-    read_context_release(&rc);
-    assert_true(clock_monotonic(&clock.clock) - TEST_CLOCK_START >= 5 * TEST_S);
-    alarm(100); /* what waits now waits for ever */
-    for (unsigned i = 1; i < 5; i++)
-        stage_fixture_read(&f, 50 * i * BLOCK, 10);
-    alarm(0);
-    close(fd);
-    stage_fixture_close(&f);
-    test_clock_release(&clock);
-}
-
 UNIT_TEST_WITH(test_drops__excluded__tried_again, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
