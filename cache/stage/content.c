@@ -195,7 +195,7 @@ int file_verify(struct file *file, struct diag *d)
     file_set_trouble_locked(file, why.text);
     lock_drop(&file->stage->lock);
     if (atomic_exchange(&file->verdict, FILE_BAD) != FILE_BAD) {
-        atomic_store(&file->failed, -EBADMSG); /* before who sees the count reads */
+        atomic_store(&file->failed, -EBADMSG); /* before the count that tells of it */
         atomic_fetch_add(&file->stage->counters.bad_files, 1);
         file_drop_all(file);
     }

@@ -74,9 +74,9 @@ def ended(fd, seconds):
     return bool(select.select([fd], [], [], seconds)[0])
 
 
-def wait_until(condition, what, process=None, seconds=DEADLINE, progress=lambda: None):
+def wait_until(condition, what, process=None, seconds=DEADLINE, progress=lambda: 0):
     """Wait until condition() is true; polls every 10 ms, since there is no event for it, or less often, so that looking
-    takes a tenth of the time. Fails at once if the process ends before. The time counts from the last change of progress()."""
+    takes a tenth of the time. Fails at once if the process ends before. The time counts from the last rise of progress()."""
     until, last = time.monotonic() + seconds, progress()
     with pidfd(process.pid if process else os.getpid()) as fd:
         while True:
@@ -86,8 +86,8 @@ def wait_until(condition, what, process=None, seconds=DEADLINE, progress=lambda:
                 return result
             if ended(fd, min(max(0.01, 10 * (time.monotonic() - begin)), 0.3)):
                 raise AssertionError(f"the process ended before: {what}")
-            if progress() != last:
-                until, last = time.monotonic() + seconds, progress()
+            if (now := progress()) > last:
+                until, last = time.monotonic() + seconds, now
             elif time.monotonic() > until:
                 raise AssertionError(f"not in {seconds} s: {what}")
 

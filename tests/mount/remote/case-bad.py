@@ -80,7 +80,7 @@ def check_retry_after(server):
         server.script(FILE, bad.status(429, retry_after=3600))
         t.fails(errno.EIO, off=3_500_000)
         server.healthy()
-        wait_until(lambda: error_of(t.check) == 0, "429 for an hour: works again", t.daemon)
+        wait_until(lambda: error_of(t.check) == 0, "429 for an hour: works again", t.daemon, 60)
 
 
 def check_no_size(server):
