@@ -32,7 +32,7 @@ static int column_union_compare_types(const struct record_column *a, const struc
     if (a->shown != b->shown)
         return a->shown < b->shown ? -1 : 1;
     if (a->shown == RECORD_BYTES)
-        return a->ext_is_first || b->ext_is_first ? 0 : strcmp(a->ext, b->ext);
+        return a->ext_is_first && b->ext_is_first ? 0 : strcmp(a->ext, b->ext);
     if (a->shown == RECORD_TEXT)
         return 0;
     if (a->dtype != b->dtype)
@@ -67,10 +67,8 @@ static unsigned column_union_find_place(const struct column_union *u, const stru
 static void merge(struct record_column *into, const struct record_column *c)
 {
     into->has_holes |= c->has_holes;
-    if (into->ext_is_first && !strcmp(into->ext, bytes_format_ext(BYTES_ANY))) {
+    if (into->ext_is_first && !strcmp(into->ext, bytes_format_ext(BYTES_ANY)))
         into->ext = c->ext; /* it had no value */
-        into->ext_is_first = c->ext_is_first;
-    }
     if (c->shown != RECORD_NUMBERS)
         return;
     if (into->ndim != c->ndim) { /* 0 and 1 */

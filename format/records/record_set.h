@@ -41,8 +41,7 @@ struct record_column {
     const char *name; /* of the field: see record_name() for those of a file */
     enum record_shown shown;
     const char *ext;   /* of RECORD_BYTES, without a dot in front; of text see text_folder */
-    bool ext_is_first; /* ext is that of the first value, if any: a column that differs in it from
-                        * others is one with them */
+    bool ext_is_first; /* ext is that of the first value: columns that differ in it are one */
     enum dtype dtype;
     unsigned ndim;
     uint64_t dim[RECORD_AXES]; /* DIM_VARIES: the first axis, at least, differs */

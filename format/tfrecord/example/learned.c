@@ -147,12 +147,10 @@ static int features_add_strings(struct record_file *file, const struct learned_c
     column.name = name;
     column.shown = RECORD_BYTES;
     column.ext = ext[looks];
-    column.ext_is_first = looks == LOOKS_UNKNOWN; /* other files may say it */
     r = record_file_add(file, &column);
-    if (r < 0 || (looks != LOOKS_LINE && looks != LOOKS_UNKNOWN))
+    if (r < 0 || looks != LOOKS_LINE)
         return r;
     column.shown = RECORD_TEXT;
-    column.is_empty = looks == LOOKS_UNKNOWN;
     column.ext = NULL;
     column.without = RECORD_NOT_TAR | RECORD_NOT_ARRAYS;
     return record_file_add(file, &column);

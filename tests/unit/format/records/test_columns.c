@@ -230,37 +230,6 @@ UNIT_TEST(test_column_union__kinds_differ__named)
     }
 }
 
-/* A column whose values are all empty in a file is that of the others, whatever they have, and so
- * are its texts. */
-UNIT_TEST(test_column_union__nothing_in_one_file__one_column)
-{
-    static const struct made files[] = {
-        {{BYTES("image", "bin", .ext_is_first = true),
-          {.name = "image", .shown = RECORD_TEXT, .without = RECORD_NOT_ARRAYS, .is_empty = true},
-          BYTES("text", "bin", .ext_is_first = true),
-          {.name = "text", .shown = RECORD_TEXT, .without = RECORD_NOT_ARRAYS, .is_empty = true}},
-         4},
-        {{BYTES("image", "png"),
-          BYTES("text", "txt"),
-          {.name = "text", .shown = RECORD_TEXT, .without = RECORD_NOT_ARRAYS}},
-         3},
-        {{BYTES("image", "png"), BYTES("text", "txt")}, 2}};
-
-    for (unsigned turn = 0; turn < 2; turn++) {
-        AUTO(column_union_release) struct column_union u = {0};
-        const struct made turned[] = {files[turn], files[!turn], files[2]};
-
-        assert_int_equal(column_union_make(&u, 3, columns_of, (void *)(uintptr_t)turned), 0);
-        assert_int_equal(u.n, 3);
-        for (unsigned i = 0; i < 3; i++)
-            assert_string_equal(u.column[i].name, i ? "text" : "image");
-        assert_string_equal(u.column[0].ext, "png");
-        assert_string_equal(u.column[u.column[1].shown == RECORD_TEXT ? 2 : 1].ext, "txt");
-        for (unsigned i = 0; i < 3; i++)
-            assert_int_not_equal(u.map[turn][i], NO_COLUMN);
-    }
-}
-
 /* Columns whose names were cut to the same one are not mixed, in one file or in several, whatever
  * their order. */
 UNIT_TEST(test_column_union__cut_names_meet__whole)
