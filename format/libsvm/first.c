@@ -17,15 +17,15 @@ static size_t number_len(const uint8_t *at, size_t len)
     return n;
 }
 
-/* Is a line that cannot be read meant as a row? Then it has index:number, whose index may be
- * negative, or a label and index:anything. */
+/* Is a line that cannot be read meant as a row? Then it has index:number, or a label and
+ * index:anything. */
 static bool is_alike(const uint8_t *line, size_t len)
 {
     bool has_label = false, has_pair = false, is_first = true;
 
     for (size_t at = 0, n; at < len; at += n + 1, is_first = false) {
         const uint8_t *colon;
-        size_t index = line[at] == '-';
+        size_t index = 0;
 
         for (n = 0; at + n < len && !text_is_blank(line[at + n]);)
             n++;
@@ -34,8 +34,7 @@ static bool is_alike(const uint8_t *line, size_t len)
             index++;
         if (is_first)
             has_label = n && number_len(line + at, n) == n;
-        if (!colon || index <= (line[at] == '-') || colon != line + at + index ||
-            memchr(colon + 1, ':', n - index - 1))
+        if (!colon || !index || colon != line + at + index || memchr(colon + 1, ':', n - index - 1))
             continue;
         has_pair = true;
         if (n > index + 1 && number_len(colon + 1, n - index - 1) == n - index - 1)
@@ -195,15 +194,9 @@ static bool first_is_named(const struct probed_file *file)
     return text_ends_with(file->name, ".svm") || text_ends_with(file->name, ".libsvm");
 }
 
-/* Rows of whole numbers, as many in each, are a table, unless the name says what they are. Those of
- * JSON are none. */
+/* Rows of whole numbers, as many in each, are a table, unless the name says what they are. */
 static bool is_table(const struct probed_file *file, const struct libsvm_first *seen)
 {
-    static const char *const ends[] = {".json", ".jsonl", ".ndjson"};
-
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-        if (text_ends_with(file->name, ends[i]))
-            return true;
     return seen->weak > 1 && seen->cells > 1 && !seen->ragged && !first_is_named(file);
 }
 
