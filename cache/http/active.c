@@ -192,8 +192,8 @@ static void redirect(struct http_active *active)
         finish(active, HTTP_BROKEN, "too slow: its redirects take longer than one reply may");
         return;
     }
-    if (active->request->post)
-        why = "redirected, with a secret in its body";
+    if (active->request->post || active->request->plain)
+        why = "redirected, with a secret in its body or to get one";
     else
         why = active->redirects++ < REDIRECTS ? http_target_next(active) : "too many redirects";
     if (why) {

@@ -74,8 +74,9 @@ int credentials_read_token(const char *path, const char *what, struct text *ret,
 
     if (r <= 0)
         return r < 0 ? r : diag_set(d, -ENOENT, "%s: expected a file, got none", what);
-    while (ret->len && strchr("\r\n \t", ret->data[ret->len - 1]))
-        ret->data[--ret->len] = '\0';
+    if (ret->data)
+        text_trim(ret->data);
+    ret->len = ret->data ? strlen(ret->data) : 0;
     return 0;
 }
 

@@ -81,7 +81,7 @@ struct http_call {
     char **led;       /* NULL: not wanted */
     const char *post; /* the body of a POST; no redirect is followed; NULL: none */
     bool no_sign;     /* not signed */
-    bool plain;       /* not signed, no proxy: for endpoints of this machine */
+    bool plain;       /* not signed, no proxy, no redirects: for endpoints of this machine */
 };
 
 /* ret: empty; the caller releases it, also on error, when it has the beginning of the error's body.

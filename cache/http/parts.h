@@ -37,7 +37,7 @@ struct http_request {
     int64_t limit_ns;           /* of all of it; 0: none */
     const char *post;           /* the body of a POST; NULL: none */
     bool no_sign;               /* it is not signed */
-    bool plain;                 /* the same, and no proxy */
+    bool plain;                 /* the same, no proxy, and no redirects */
     bool shared;                /* the front of a ring of caches may answer it */
     bool in_slices;             /* there, each slice of a file is a request; see aim() */
     /* The loop's thread calls these, no lock held. head: before the first byte of the body of a

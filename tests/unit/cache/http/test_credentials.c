@@ -319,7 +319,7 @@ static void set_role(const char *folder)
 {
     char path[PATH_MAX];
 
-    write_text(folder, "web-token", "WEB-TOKEN/1\n");
+    write_text(folder, "web-token", "\n  WEB-TOKEN/1 \n\n");
     temp_path(folder, "web-token", path);
     setenv("AWS_WEB_IDENTITY_TOKEN_FILE", path, 1);
     setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/r", 1);

@@ -1489,6 +1489,24 @@ UNIT_TEST(test_http_get__headers_and_method)
     teardown(&f);
 }
 
+UNIT_TEST(test_http_get__secrets__follows_no_redirect)
+{
+    const struct http_call calls[] = {{.most = 10000, .plain = true},
+                                      {.most = 10000, .post = "secret=7"}};
+    struct fixture f;
+
+    setup(&f, &usual);
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        struct http_call call = calls[i];
+        AUTO_TEXT struct text text = {0};
+        struct diag d = DIAG_INIT;
+
+        assert_true(get(&f, "/redirects", &call, &text, &d) < 0);
+        assert_diag_has(&d, "redirected, with a secret");
+    }
+    teardown(&f);
+}
+
 /* ---- who we are ---- */
 
 struct test_signer {
