@@ -158,6 +158,8 @@ void *memory_array(uint64_t n, size_t size)
     size_t bytes = (size_t)n * size;
     void *ret;
 
+    if (n > (SIZE_MAX - HUGE_PAGE) / size)
+        return NULL;
     if (bytes < 4 * HUGE_PAGE)
         return malloc(bytes);
     ret = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);

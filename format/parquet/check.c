@@ -1,11 +1,14 @@
 /* What a check finds in a file besides rows that cannot be read: labels that are no class,
  * JSON that is none, text that is not UTF-8. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "base/read_context.h"
 #include "base/text.h"
 #include "format/parquet/file.h"
+
+#define JSON_MEMORY (UINT64_C(256) << 20) /* for a value, at most */
 
 static bool parquet_is_text(const struct parquet_column *c)
 {
@@ -33,10 +36,13 @@ static int parquet_check_value(const struct parquet_column *c, const uint8_t *by
     if (!c->classes && !parquet_is_utf8(bytes, len))
         *ret = "values that are not UTF-8";
     else if (c->as.ext)
-        r = json_read_nul((const char *)bytes, len, "", json_budget(len), &json, NULL);
+        r = json_read_nul((const char *)bytes, len, "", min_u64(json_budget(len), JSON_MEMORY),
+                          &json, NULL);
     json_free(&json);
     if (r == -EBADMSG)
         *ret = "values that are not JSON, or have numbers beyond 64 bits";
+    else if (r == -EFBIG)
+        *ret = "values that are too large to check";
     return r == -ENOMEM ? r : 0;
 }
 
@@ -54,6 +60,8 @@ static int parquet_check_unit(struct parquet_column *c, const struct parquet_spa
 
         if (!values_mark(&rows, i))
             r = parquet_check_value(c, bytes, len, &odd);
+        if (odd && c->odd_rows && strcmp(odd, c->odd) != 0)
+            c->odd = "values that are not JSON or not UTF-8";
         if (odd && !c->odd_rows++) {
             c->odd = odd;
             c->odd_row = unit->row + i;

@@ -26,7 +26,7 @@
 
 #define CARD          "README.md"
 #define CARD_PATTERNS 4096       /* and configs, at most */
-#define CARD_TESTS    (1u << 27) /* of a path with a file, at most */
+#define CARD_TESTS    (1u << 28) /* of a path with a file, at most */
 #define CARD_NOTES    4096       /* bytes, or a few more */
 
 /* Which datasets name a file. */
@@ -78,7 +78,8 @@ static void card_count_tests(struct card *card, size_t n)
 {
     card->n_tests += n;
     if (card->n_tests > CARD_TESTS)
-        card_refuse(card, NULL, "expected paths below fewer files, or fewer paths");
+        card_refuse(card, NULL,
+                    "expected fewer files that are named one by one, or paths below fewer files");
 }
 
 /* Is it one name of a folder? */

@@ -994,6 +994,8 @@ UNIT_TEST(test_parquet)
                  "first in row 1\n"},
         {.file = {FILE_OF("x", "t:t:a,\xc3\xa9,-,b\xc3|")},
          .want = "x: column 't': values that are not UTF-8: 1, the first in row 3\n"},
+        {.file = {FILE_OF("x", "j:j:\"\xff\",{,[|")},
+         .want = "x: column 'j': values that are not JSON or not UTF-8: 3, the first in row 0\n"},
         {.file = {FILE_OF("x", "j:j:\"\xff\"|")},
          .want = "x: column 'j': values that are not UTF-8: 1, the first in row 0\n"},
     };
