@@ -74,9 +74,13 @@ int credentials_read_token(const char *path, const char *what, struct text *ret,
 
     if (r <= 0)
         return r < 0 ? r : diag_set(d, -ENOENT, "%s: expected a file, got none", what);
-    if (ret->data)
+    if (ret->data) {
+        const size_t len = ret->len;
+
         text_trim(ret->data);
-    ret->len = ret->data ? strlen(ret->data) : 0;
+        ret->len = strlen(ret->data);
+        explicit_bzero(ret->data + ret->len, len - ret->len); /* what it was moved from */
+    }
     return 0;
 }
 
