@@ -377,8 +377,8 @@ static void boxes_search(struct set *set, struct text *others)
     }
 }
 
-/* Say which boxes are those of a set, if several files have some: n_read of its views have those
- * of the chosen files, the others have those of COCO. */
+/* Say where the boxes of a set come from, if several files have some. n_read: how many of its views
+ * read the chosen files; the other views read COCO. */
 static void boxes_note(struct set *set, size_t n_read, const char *others)
 {
     const struct files_claim *claim = set->claim;
