@@ -126,6 +126,16 @@ size_t text_character(const void *bytes, size_t len)
     return n;
 }
 
+bool text_is_utf8(const void *bytes, size_t len)
+{
+    const char *at = bytes;
+
+    for (size_t n; len; at += n, len -= n)
+        if (!(n = text_character(at, len)))
+            return false;
+    return true;
+}
+
 void text_add_json_bytes(struct text *t, const uint8_t *s, size_t len)
 {
     text_add(t, "\"");

@@ -45,6 +45,8 @@ void json_close(struct text *t, const char *indent, const char *bracket);
 /* The bytes of the character in UTF-8 that the len bytes begin with, len > 0; 0: they are none. */
 size_t text_character(const void *bytes, size_t len);
 
+bool text_is_utf8(const void *bytes, size_t len);
+
 /* Does a name end with suffix, in small letters or capitals? */
 bool text_ends_with(const char *name, const char *suffix);
 

@@ -15,14 +15,6 @@ static bool parquet_is_text(const struct parquet_column *c)
     return c->shown == SHOWN_BYTES && c->as.shown == RECORD_TEXT && c->convert == CONVERT_COPY;
 }
 
-static bool parquet_is_utf8(const uint8_t *bytes, size_t len)
-{
-    for (size_t n; len; bytes += n, len -= n)
-        if (!(n = text_character(bytes, len)))
-            return false;
-    return true;
-}
-
 /* *ret: what is wrong with a value of a column; NULL: nothing that is looked for. 0 or -ENOMEM. */
 static int parquet_check_value(const struct parquet_column *c, const uint8_t *bytes, size_t len,
                                const char **ret)
@@ -33,7 +25,7 @@ static int parquet_check_value(const struct parquet_column *c, const uint8_t *by
     *ret = NULL;
     if (c->classes && load_le64(bytes) >= json_array_size(c->classes))
         *ret = "values that are no number of a class";
-    if (!c->classes && !parquet_is_utf8(bytes, len))
+    if (!c->classes && !text_is_utf8(bytes, len))
         *ret = "values that are not UTF-8";
     else if (c->as.ext)
         r = json_read_nul((const char *)bytes, len, "", min_u64(json_budget(len), JSON_MEMORY),

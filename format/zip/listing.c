@@ -53,14 +53,6 @@ static const char code_page_437[128][4] = {
     "α", "ß", "Γ", "π", "Σ", "σ", "µ", "τ", "Φ", "Θ", "Ω", "δ", "∞", "φ", "ε", "∩",
     "≡", "±", "≥", "≤", "⌠", "⌡", "÷", "≈", "°", "∙", "·", "√", "ⁿ", "²", "■", "\u00a0"};
 
-static bool zip_is_utf8(const char *bytes, size_t len)
-{
-    for (size_t n; len; bytes += n, len -= n)
-        if (!(n = text_character(bytes, len)))
-            return false;
-    return true;
-}
-
 static void zip_add_437(struct text *t, const char *bytes, size_t len)
 {
     for (; len; len--, bytes++) {
@@ -80,7 +72,7 @@ static void zip_decode_name(const struct zip_member *m, struct text *t)
     if (unicode && len > 5 && unicode[0] == 1 &&
         load_le32(unicode + 1) == libdeflate_crc32(0, m->name, m->name_len))
         text_add_bytes(t, (const char *)unicode + 5, len - 5);
-    else if (m->flags & FLAG_UTF8 || zip_is_utf8(m->name, m->name_len))
+    else if (m->flags & FLAG_UTF8 || text_is_utf8(m->name, m->name_len))
         text_add_bytes(t, m->name, m->name_len);
     else
         zip_add_437(t, m->name, m->name_len);

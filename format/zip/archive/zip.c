@@ -501,13 +501,9 @@ static unsigned zip_flags(const char *name, size_t left)
 {
     bool is_ascii = true;
 
-    for (size_t n; left; left -= n, name += n) {
-        n = text_character(name, left);
-        if (!n)
-            return 0;
-        is_ascii = is_ascii && n == 1;
-    }
-    return is_ascii ? 0 : FLAG_UTF8;
+    for (size_t i = 0; i < left; i++)
+        is_ascii = is_ascii && (unsigned char)name[i] < 0x80;
+    return is_ascii || !text_is_utf8(name, left) ? 0 : FLAG_UTF8;
 }
 
 /* What both headers have: numbers, from the version on, and at `end` the name and a field for
